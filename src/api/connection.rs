@@ -1,9 +1,12 @@
 //! The open connections of people to the machines of others: the entries of the `ConfigMap` [`NAME`] in the namespace of
-//! the installation. The web terminal and the login of machines write them, and the dashboard shows them to the owners.
+//! the installation. Web SSH, the login of machines and the dashboard's consoles write them, and the dashboard shows them to
+//! the owners.
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::{Deserialize, Serialize};
+
+use super::openings::Way;
 
 /// The name of the `ConfigMap`.
 pub const NAME: &str = "crownlabs-peers";
@@ -13,16 +16,6 @@ pub const MOST: usize = 500;
 pub const LASTS: SignedDuration = SignedDuration::from_mins(3);
 /// The maximum length of an entry, in bytes: each of the names has at most 253.
 const MOST_BYTES: usize = 2_048;
-
-/// What a connection is to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Way {
-    /// The terminal.
-    Terminal,
-    /// The desktop.
-    Desktop,
-}
 
 /// Why a person may be connected to the machine of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -50,7 +43,7 @@ pub struct Connection {
     /// Why the person may be connected.
     #[serde(rename = "as")]
     pub relation: Relation,
-    /// What the connection is to.
+    /// The way in which the person has opened the environment.
     pub way: Way,
     /// The time when it was opened.
     pub since: Time,

@@ -1,6 +1,8 @@
 //! The URL of an environment, and the ways to open it in a browser. The status, the dashboard and `crownlabs why` use
 //! these functions; `docs/access.md` has their table.
 
+use serde::{Deserialize, Serialize};
+
 use super::environment::EnvironmentType;
 use super::instance::{EnvironmentStatus, Instance, InstancePhase as Phase};
 use super::template::Template;
@@ -57,7 +59,8 @@ impl Site {
 }
 
 /// A way to open an environment in a browser.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Way {
     /// The URL of its desktop or web application.
     Web,

@@ -29,9 +29,10 @@ class Dashboard(unittest.TestCase):
             if each["kind"].endswith("RoleBinding") and any(subject.get("name") == account for subject in each["subjects"])
         ]
         self.assertEqual(sorted(bound), ["ClusterRoleBinding /crownlabs-dashboard", f"RoleBinding {NAME}"])
-        # The only content that it reads with its own account.
-        record = {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["crownlabs-peers"], "verbs": ["list", "watch"]}
+        # The only content that it reads with its own account, and the only object that it writes.
+        record = {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["crownlabs-peers"], "verbs": ["list", "watch", "patch"]}
         self.assertEqual(found[f"Role {NAME}"]["rules"], [record])
+        self.assertIn(f"ConfigMap {NAMESPACE}/crownlabs-peers", found)
         impersonates = {"dashboard": {"config": {"controllers": {"dashboard": {"identity": "impersonate"}}}}}
         [watch, announcements, *more] = self.found(impersonates)["ClusterRole /crownlabs-dashboard"]["rules"]
         self.assertEqual([watch, announcements], rules)

@@ -82,7 +82,7 @@ class Login(unittest.TestCase):
         self.assertEqual(rule["resources"], ["instances", "templates", "tenants"])
         self.assertEqual(len(found[f"Service {NAME}"]["spec"]["ports"]), 1)
 
-    def test_connections_are_recorded_by_the_login_and_web_ssh_only(self):
+    def test_connections_are_recorded_by_the_login_and_by_web_ssh(self):
         record = f"ConfigMap {NAMESPACE}/crownlabs-peers"
         self.assertNotIn(record, by_key(rendered()))
         patch = {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["crownlabs-peers"], "verbs": ["patch"]}

@@ -80,6 +80,14 @@ fn act(site: &Site, request: &Value) -> Value {
             site.terminals.answer_at(&text("address"));
             json!({})
         }
+        "desktop-at" => {
+            site.desktops.open_at(&text("address"));
+            json!({})
+        }
+        "host-of-peer" => {
+            site.logins.lead_to_relay(&text("label"));
+            json!({})
+        }
         "screen" => {
             site.screens.set(&text("name"), &text("show"));
             json!({})

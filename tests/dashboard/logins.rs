@@ -20,14 +20,33 @@ const HOST_KEY: &str = "0123456789abcdef0123456789abcdef";
 ///
 /// ingress-nginx encodes the URI in the redirect, by a module that Debian's NGINX lacks; the tests use URIs without
 /// characters that need it. Behind each host is the same machine, which shows the cookies that it gets.
+///
+/// The chart leads the hosts that no machine has to the relay of peers. Here, a file for each such host does.
 const SERVERS: &str = r#"
 upstream logins {
 server 127.0.0.1:@FIRST@ max_fails=0;
 server 127.0.0.1:@SECOND@ max_fails=0;
 }
+upstream relays {
+server 127.0.0.1:@RELAY@ max_fails=0;
+server 127.0.0.1:@OTHER_RELAY@ max_fails=0;
+}
 server {
 listen 127.0.0.1:@LABS@ ssl;
 server_name ~^(?<label>[^.]+)\.machines\.localhost$;
+error_page 418 = @peers;
+if (-f @HOSTS@/$label) {
+return 418;
+}
+location @peers {
+internal;
+proxy_http_version 1.1;
+proxy_set_header Host $http_host;
+proxy_set_header Upgrade $http_upgrade;
+proxy_set_header Connection $front_connection;
+proxy_read_timeout 300s;
+proxy_pass http://relays;
+}
 location = /_auth {
 internal;
 proxy_pass_request_body off;
@@ -64,6 +83,10 @@ return 200 "<!doctype html><title>machine</title><h1>$host</h1><pre>$http_cookie
 pub struct Logins {
     replicas: Mutex<Vec<Daemon>>,
     ports: [u16; 2],
+    /// The ports of the relay of peers.
+    relays: [u16; 2],
+    /// The folder with a file for each host of a peer.
+    hosts: PathBuf,
     /// The port of the machine.
     machine: u16,
     kubeconfig: PathBuf,
@@ -76,14 +99,17 @@ impl Logins {
         let [session, hosts] = ["login-session", "login-hosts"].map(|name| folder.join(name));
         fs::write(&session, KEY).expect("written");
         fs::write(&hosts, HOST_KEY).expect("written");
-        let ports = [reserved_port(), reserved_port()];
+        let [ports, relays] = [(); 2].map(|()| [reserved_port(), reserved_port()]);
         let off = ["workspace", "tenant", "template", "publicExposure", "sharedVolume", "snapshot"];
         let off = off.map(|name| format!("{name}: {{enabled: false}}, ")).concat();
-        let configurations = ports.map(|port| {
+        let hosts_of_peers = folder.join("hosts-of-peers");
+        fs::create_dir(&hosts_of_peers).expect("a folder");
+        let configurations = [0, 1].map(|number| {
+            let [port, relay] = [ports[number], relays[number]];
             let more = format!(
                 "controllers: {{{off}instance: {{enabled: false, websiteBaseUrl: machines.localhost, layout: perEnvironment, \
                  access: {{daemon: {{signInUrl: \"{url}/login/machine\"}}}}}}, login: {{enabled: true, listen: \"127.0.0.1:{port}\", \
-                 sessionKeyFile: \"{}\", hostKeyFile: \"{}\"}}}}\n",
+                 peersListen: \"127.0.0.1:{relay}\", sessionKeyFile: \"{}\", hostKeyFile: \"{}\"}}}}\n",
                 session.display(),
                 hosts.display(),
             );
@@ -92,7 +118,15 @@ impl Logins {
         let kubeconfig =
             lab.cluster.service_account_kubeconfig("crownlabs-system", ACCOUNT).expect("a token");
         let machine = reserved_port();
-        let logins = Self { replicas: Mutex::default(), ports, machine, kubeconfig, configurations };
+        let logins = Self {
+            replicas: Mutex::default(),
+            ports,
+            relays,
+            hosts: hosts_of_peers,
+            machine,
+            kubeconfig,
+            configurations,
+        };
         *logins.replicas.lock() = (0..2).map(|number| logins.replica(number)).collect();
         logins.replicas.lock().iter().for_each(Daemon::await_ready);
         logins
@@ -106,10 +140,16 @@ impl Logins {
 
     /// Returns the servers of machines' hosts, for an NGINX that serves the dashboard at this URL and port.
     pub fn servers(&self, url: &str, labs: u16) -> String {
-        let [first, second] = self.ports;
-        [("@FIRST@", first), ("@SECOND@", second), ("@LABS@", labs), ("@MACHINE@", self.machine)]
-            .iter()
-            .fold(SERVERS.replace("@URL@", url), |text, (name, port)| text.replace(name, &port.to_string()))
+        let ([first, second], [relay, other]) = (self.ports, self.relays);
+        let text = SERVERS.replace("@URL@", url).replace("@HOSTS@", &self.hosts.display().to_string());
+        let ports = [("@FIRST@", first), ("@SECOND@", second), ("@RELAY@", relay), ("@OTHER_RELAY@", other)];
+        let ports = ports.into_iter().chain([("@LABS@", labs), ("@MACHINE@", self.machine)]);
+        ports.fold(text, |text, (name, port)| text.replace(name, &port.to_string()))
+    }
+
+    /// Leads the host with this label to the relay of peers.
+    pub fn lead_to_relay(&self, label: &str) {
+        fs::write(self.hosts.join(label), "").expect("written");
     }
 
     /// Kills both replicas, and starts them again.

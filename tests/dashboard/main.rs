@@ -10,6 +10,7 @@ mod control;
 #[path = "../integration/daemon.rs"]
 #[allow(dead_code, reason = "shared with the integration tests")]
 mod daemon;
+mod desktops;
 #[path = "../integration/lab.rs"]
 #[allow(dead_code, reason = "shared with the integration tests")]
 mod lab;

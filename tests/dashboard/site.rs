@@ -15,6 +15,7 @@ use tempfile::TempDir;
 
 use crate::bastion::{self, Bastion};
 use crate::daemon::{Daemon, Options, config, reserved_port, tail};
+use crate::desktops::Desktops;
 use crate::lab::{Lab, PATIENCE, wait_until};
 use crate::logins::Logins;
 use crate::realm;
@@ -47,6 +48,8 @@ pub struct Site {
     pub bastion: Bastion,
     pub logins: Logins,
     pub terminals: Terminals,
+    /// The desktops of machines.
+    pub desktops: Desktops,
     pub screens: Screens,
     pub lab: Lab,
     pub keycloak: Mutex<KeycloakServer>,
@@ -112,6 +115,7 @@ impl Site {
             bastion,
             logins,
             terminals,
+            desktops: Desktops::default(),
             screens,
             lab,
             keycloak: Mutex::new(keycloak),
@@ -190,7 +194,7 @@ impl Site {
             "enabled": true, "listen": format!("127.0.0.1:{port}"), "publicUrl": url, "issuerUrl": self.issuer(),
             "clientId": realm::CLIENT, "clientSecretFile": secret, "caFile": folder.join("front.crt"), "sessionKeyFile": key,
             "sshHost": bastion::HOST, "driveTemplate": "workspace-tea/desktop", "helpUrl": "https://help.example.org",
-            "webSshUrl": self.terminals.url(),
+            "webSshUrl": self.terminals.url(), "peerDesktops": true,
         });
         for (name, value) in keys.as_object().into_iter().flatten() {
             dashboard[name] = value.clone();

@@ -53,7 +53,7 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata: {name: crownlabs-dashboard, namespace: crownlabs-system}
 rules:
-- {apiGroups: [\"\"], resources: [configmaps], resourceNames: [crownlabs-peers], verbs: [list, watch]}
+- {apiGroups: [\"\"], resources: [configmaps], resourceNames: [crownlabs-peers], verbs: [list, watch, patch]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding

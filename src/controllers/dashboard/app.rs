@@ -21,6 +21,7 @@ use super::user::users::Users;
 use crate::api::quota::Rule;
 use crate::api::{GenericRef, labels};
 use crate::config::{DashboardConfig, Reader, read};
+use crate::controllers::shared::connections::Connections;
 
 /// The maximum number of concurrent reads for pages that a browser opens. The three limits are separate: when a course
 /// begins, all students send a form, which leads to a page, and neither should wait for the other.
@@ -53,6 +54,8 @@ pub struct App {
     pub announced: Announced,
     /// The shared machines.
     pub shared: Shared,
+    /// The open consoles of machines of others.
+    pub consoles: Arc<Connections>,
     /// The limits of each client.
     pub limits: Limits,
     /// The WebSockets of pages.
@@ -93,6 +96,7 @@ impl App {
             broadcast,
             announced,
             shared,
+            consoles: Arc::default(),
             limits,
             sockets: Sockets::default(),
             web_ssh: None,

@@ -33,7 +33,8 @@
 //! | `texts/` | all texts: a YAML file for each language |
 //!
 //! The dashboard reads and changes objects only as its users, with their tokens or by impersonation, so it has no
-//! further rights. With its own account, it only watches objects, to learn that they have changed.
+//! further rights. With its own account, it only watches objects, to learn that they have changed, and records
+//! open consoles.
 
 mod account;
 mod action;

@@ -9,6 +9,8 @@ use axum::body::{Bytes, HttpBody as _};
 use futures::future::ready;
 use futures::{FutureExt, StreamExt};
 use http::{Request, Response};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
 use metrics::{counter, gauge, histogram};
 use tokio::join;
 use tokio::sync::watch;
@@ -29,6 +31,7 @@ use super::user::users::Users;
 use crate::clients::oidc::{Provider, Settings};
 use crate::config::{DashboardConfig, Identity, read};
 use crate::controllers::setup::{ReplicaDefinition, Setup};
+use crate::controllers::shared::connections::Recorder;
 use crate::controllers::shared::listener::{again, awaited, listen};
 use crate::runtime::client::UserClient;
 use crate::runtime::files::{Awaited, WatchedFile, needed};
@@ -73,6 +76,8 @@ pub struct DashboardLoop {
     announced: Announced,
     /// `None` if it is not configured.
     web_ssh: Option<WebSsh>,
+    /// The client for the record of consoles; `None` in the same case as `users`.
+    record: Option<Api<ConfigMap>>,
 }
 
 impl ReplicaDefinition for DashboardLoop {
@@ -113,6 +118,7 @@ impl ReplicaDefinition for DashboardLoop {
         Ok(Self {
             settings: settings(&mut setup.config),
             web_ssh: WebSsh::new(&config.web_ssh_url)?,
+            record: setup.ungated.clone().map(|client| Api::namespaced(client, namespace)),
             config,
             users: setup.users.clone(),
             provider,
@@ -153,9 +159,10 @@ impl ReplicaLoop for DashboardLoop {
             shared,
             announced,
             web_ssh,
+            record,
         } = self;
-        let needs = (config.listen.address(), users, provider, file);
-        let (Some(address), Some(client), Some(provider), Some(file)) = needs else {
+        let needs = (config.listen.address(), users, provider, file, record);
+        let (Some(address), Some(client), Some(provider), Some(file), Some(record)) = needs else {
             return stop.asked().await;
         };
         if !awaited(file, &health, &stop).await {
@@ -180,6 +187,7 @@ impl ReplicaLoop for DashboardLoop {
         let users = Users::new(client, provider, config.identity).with_tenants(Arc::clone(&shared.tenants));
         let app = App::new(config, settings, users, keys.subscribe(), broadcast);
         let app = Arc::new(app.with_announced(announced).with_shared(shared).with_web_ssh(web_ssh));
+        let mut recorder = Recorder::new(Arc::clone(&app.consoles), record);
         gauge!("dashboard_open_sockets").set(0);
         health.ready();
         let (client, broadcast) = (app.users.client.clone(), Arc::clone(&app.broadcast));
@@ -191,8 +199,10 @@ impl ReplicaLoop for DashboardLoop {
         tokio::select! {
             ((), ()) = served => {}
             () = client.watch_silence(|| broadcast.open() > 0) => {}
+            () = recorder.run() => {}
             () = async { stop.asked().await; sleep(STOP_LIMIT).await } => warn!("some requests of the dashboard did not end in time"),
         }
+        recorder.finish().await;
     }
 }
 

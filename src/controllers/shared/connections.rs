@@ -1,6 +1,6 @@
 //! The record of the open connections of people who do not own the machine ([`connection`](crate::api::connection)): peers,
-//! managers and administrators. Every replica of web SSH and of the login writes its connections to the same `ConfigMap`,
-//! which the chart creates.
+//! managers and administrators. Every replica of web SSH, of the login and of the dashboard writes its connections to the same
+//! `ConfigMap`, which the chart creates.
 //!
 //! Each connection has an entry of its own, which is renewed every minute, so that the entries of a replica that is gone
 //! become stale. A failure delays the record, and never ends a connection.
@@ -23,7 +23,8 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 use tracing::warn;
 
-use crate::api::connection::{Connection, MOST, NAME, Relation, Way};
+use crate::api::connection::{Connection, MOST, NAME, Relation};
+use crate::api::openings::Way;
 use crate::runtime::ObjectKey;
 use crate::runtime::clock;
 use crate::runtime::error::with_sources;

@@ -23,7 +23,7 @@ use super::bridge::{Limits, bridge};
 use super::message::{NoRequest, Request, ServerMessage};
 use super::serve::Key;
 use super::slots::Slot;
-use crate::api::connection::Way;
+use crate::api::openings::Way;
 use crate::capture::{ConnectionCounter, OpenConnections};
 use crate::clients::ssh::{Size, SshClient, SshError};
 use crate::controllers::shared::connections::Connections;

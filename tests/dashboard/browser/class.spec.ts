@@ -158,6 +158,7 @@ test("all machines are deleted with two clicks", async ({ page }) => {
   test.setTimeout(600_000);
   await login(page, "ned");
   await act(page, "Delete", "Delete 100 machines", 0);
+  await expect(page.locator(".totals")).toBeVisible();
   await expect.poll(async () => (await machines()).length, { timeout: 400_000 }).toBe(0);
   await page.reload();
   await expect(page.locator(".totals li", { hasText: "Still to do" })).toHaveCount(0);

@@ -196,7 +196,7 @@ test("every user sees the screens that kubectl would show them, also if the dash
     // The managers of these courses have their rights in the whole cluster, without the screens.
     if (user !== "root") expect([user, may]).toEqual([user, String(user === "ada")]);
   }
-  for (const [user, expected] of [["ada", "open"], ["bob", 4403]] as const) {
+  for (const [user, expected] of [["ada", "open"], ["eve", 4403]] as const) {
     const page = await at(browser, { clientId: "stranger", identity: "impersonate" }, user);
     expect([user, await tried(page, "seen", "console")]).toEqual([user, expected]);
     await page.context().close();

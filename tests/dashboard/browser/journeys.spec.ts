@@ -119,6 +119,7 @@ for (const [how, javaScriptEnabled] of [["with scripts", true], ["without script
         const routing = page.getByRole("article", { name: "Routing exercise" });
         await expect(routing.getByRole("button", { name: /Start/ })).toBeDisabled();
       }
+      await clear("bob");
     });
 
     test("a course is joined, and a request to join is sent and withdrawn", async ({ page }) => {

@@ -53,10 +53,9 @@ function statusOfLine(server: string, host: string, cookie: string): Promise<str
 
 const shows = (page: Page, machine: string) => expect(page.getByRole("heading", { name: new URL(machine).hostname })).toBeVisible();
 
-test.afterEach(async () => {
-  await clear("ada");
-  await clear("bob");
-});
+const clearBoth = async () => { for (const user of ["ada", "bob"]) await clear(user); };
+test.beforeEach(clearBoth);
+test.afterEach(clearBoth);
 
 test("a login leads to the page of the machine, and only to that of the own machine", async ({ page, context }) => {
   const [own, foreign] = [await origin("ada", "own"), await origin("bob", "foreign")];

@@ -85,17 +85,25 @@ for (const [user, { sees, changes }] of Object.entries(managers)) {
   });
 }
 
-test("a manager sees the screens of students of the own courses only", async ({ browser }) => {
+test("a manager sees the screens of students of the own courses only, and the student sees that", async ({ browser, page: own }) => {
   await control("screen", { name: "tea-of-ada", show: "machine" });
+  await login(own, "ada", "/machines/tenant-ada/tea-of-ada");
+  const connected = own.locator("#connected");
+  await own.waitForFunction(() => document.documentElement.dataset.live === "yes");
+  await expect(connected).toHaveCount(0);
   for (const [user, may] of [["eve", true], ["mia", false]] as const) {
     const context = await browser.newContext({ ignoreHTTPSErrors: true });
     const page = await context.newPage();
     await login(page, user, "/account");
     const shown = await page.goto("/machines/tenant-ada/tea-of-ada/main/console");
     expect([user, shown!.status()]).toEqual([user, may ? 200 : 403]);
-    if (may) await expect(page.locator("#console-state")).toHaveText("Connected");
-    else expect(await tried(page, "tea-of-ada", "console")).toBe(4403);
+    if (may) {
+      await expect(page.locator("#console-state")).toHaveText("Connected");
+      await expect(connected.locator("li")).toHaveText(/^A teacher of the course is connected: eve \(console/);
+      await own.screenshot({ path: "shots/machine-console.png", fullPage: true });
+    } else expect(await tried(page, "tea-of-ada", "console")).toBe(4403);
     await context.close();
+    await expect(connected).toHaveCount(0);
   }
 });
 

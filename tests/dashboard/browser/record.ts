@@ -1,7 +1,7 @@
 // Records the requests, the storage and the pages of each context. After all tests, ../seen.rs searches the records for secrets.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { chromium, type Browser } from "@playwright/test";
+import { chromium, test, type Browser } from "@playwright/test";
 
 const folder = process.env.DASHBOARD_RECORDED;
 let count = 0;
@@ -10,8 +10,9 @@ function recording(browser: Browser, folder: string): Browser {
   const newContext = browser.newContext.bind(browser);
   browser.newContext = async (options) => {
     const file = join(folder, `${process.pid}-${count++}`);
-    // The file exists from the beginning: a context that is never closed leaves no record to search, which fails the test.
-    writeFileSync(`${file}.json`, "null");
+    // The file exists from the beginning, with the title of the test: a context that is never closed leaves no record to search,
+    // which fails the tests.
+    writeFileSync(`${file}.json`, JSON.stringify(test.info().titlePath.join(" › ")));
     const context = await newContext({ ...options, recordHar: { path: `${file}.har`, content: "embed" } });
     const close = context.close.bind(context);
     context.close = async (reason) => {

@@ -1,7 +1,7 @@
 // Sharing of machines: the owner shares a machine with a person of the course, who finds it on the first page, and sees who is connected.
 import { expect, test, type Page } from "@playwright/test";
 import { faults } from "./axe";
-import { apply, clear, get, kubectl, login, machine, terminal } from "./site";
+import { apply, clear, control, desktop, get, kubectl, login, machine, terminal } from "./site";
 
 const instances = "instances.crownlabs.polito.it";
 const path = "/machines/tenant-ada/lab";
@@ -62,6 +62,7 @@ test("a person of the course finds a shared machine until the owner ends it", as
   await expect(section(page)).toContainText("This machine is not shared.");
   expect(await shared()).toEqual([]);
   await expect(withMe(peer)).toHaveCount(0);
+  await peer.context().close();
 });
 
 test("a person outside the course and the owner are refused beside the field", async ({ page }) => {
@@ -83,6 +84,7 @@ test("a person outside the course and the owner are refused beside the field", a
   await login(teacher, "eve", path);
   await expect(teacher.getByRole("heading", { level: 1 })).toHaveText("Lab");
   await expect(section(teacher)).toHaveCount(0);
+  await teacher.context().close();
 });
 
 test("a peer works in the terminal until the owner ends the share", async ({ page, browser }) => {
@@ -104,6 +106,33 @@ test("a peer works in the terminal until the owner ends the share", async ({ pag
   await own.getByRole("button", { name: "Reconnect" }).click();
   await expect(own.getByRole("alert")).toContainText("you may no longer open it");
   await expect(page.locator("#connected")).toHaveCount(0);
+  await peer.context().close();
+});
+
+test("a peer works on the desktop until the owner ends the share", async ({ page, browser, baseURL }) => {
+  await desktop("lab");
+  await login(page, "ada", path);
+  await isLive(page);
+  await share(page, "bob", "control");
+  await expect(page.getByText("The machine is shared.")).toBeVisible();
+  const peer = await (await browser.newContext()).newPage();
+  await login(peer, "bob");
+  const link = withMe(peer).getByRole("link", { name: /^Desktop/ });
+  const target = new URL((await link.getAttribute("href"))!);
+  expect([target.hostname.split(".").slice(1).join("."), target.port]).toEqual(["machines.localhost", new URL(baseURL!).port]);
+  await control("host-of-peer", { label: target.hostname.split(".")[0] });
+  const [own] = await Promise.all([peer.waitForEvent("popup"), link.click()]);
+  await expect(own.getByRole("heading", { name: "Desktop" })).toBeVisible();
+  await expect(own.locator("#screen")).toHaveText("a picture");
+  expect(new URL(own.url()).host).toBe(target.host);
+  await expect(page.locator("#connected li")).toHaveText(/^bob is connected \(desktop/);
+  // The owner has a host of their own. The host of the peer is not for the owner.
+  expect((await page.context().request.get(target.href)).status()).toBe(403);
+  await section(page).getByRole("button", { name: "End bob" }).click();
+  await expect(own.locator("#screen")).toHaveText("closed", { timeout: 10_000 });
+  await expect(page.locator("#connected")).toHaveCount(0);
+  expect((await own.reload())!.status()).toBe(403);
+  await peer.context().close();
 });
 
 test("the owner sees at once who is connected", async ({ page }) => {

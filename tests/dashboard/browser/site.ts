@@ -121,13 +121,16 @@ export async function sent(user: string, verb: string, resource: string): Promis
   return all.filter((one) => one.user.username === user && one.verb === verb && one.objectRef?.resource === resource && one.responseStatus?.code < 300 && !one.requestURI.includes("dryRun"));
 }
 
-// Waits until a machine of ada is ready, and gives its address to the server of the terminals.
-export async function terminal(name: string): Promise<void> {
+// Waits until a machine of ada is ready. Returns its address.
+async function address(name: string): Promise<string> {
   const phase = () => kubectl("get", "instances.crownlabs.polito.it", name, "-n", "tenant-ada", "-o", "jsonpath={.status.phase}");
   await expect.poll(phase).toBe("Ready");
-  const address = await kubectl("get", "service", `${name}-main`, "-n", "tenant-ada", "-o", "jsonpath={.spec.clusterIP}");
-  await control("terminal-at", { address });
+  return kubectl("get", "service", `${name}-main`, "-n", "tenant-ada", "-o", "jsonpath={.spec.clusterIP}");
 }
+
+// Lets the server of the terminals, or a desktop, answer at the address of a machine of ada.
+export const terminal = async (name: string) => control("terminal-at", { address: await address(name) });
+export const desktop = async (name: string) => control("desktop-at", { address: await address(name) });
 
 // Opens the socket of a terminal or a console from a page of the dashboard. Returns "open" at the first output of the machine, or the
 // code of the end.

@@ -31,6 +31,7 @@ use super::page_socket::{Life, SocketRequest};
 use super::paths;
 use super::student::read::OneMachine;
 use super::ui::state::State;
+use crate::api::openings::Way;
 
 /// The longest message to a page that only learns why there is no screen, in bytes.
 const SHORT: usize = 1 << 10;
@@ -83,9 +84,12 @@ async fn serve(connection: Upgraded, life: Life, asked: Asked) {
     };
     let (user, machine, begin) = (&life.user.name, asked.shown(), Instant::now());
     info!(user, machine, is_takeover = asked.is_takeover, "opened a console");
+    let _recorded = screen.relation.map(|relation| {
+        life.app.consoles.begin(&screen.machine, &asked.environment, user, (relation, Way::Console))
+    });
     // The bytes may end within a message, so no reason can be sent any more. The page asks to connect again.
     tokio::select! {
-        () = Box::pin(relay(TokioIo::new(connection), TokioIo::new(screen))) => {}
+        () = Box::pin(relay(TokioIo::new(connection), TokioIo::new(screen.connection))) => {}
         _ = life.over() => {}
     }
     info!(user, machine, seconds = begin.elapsed().as_secs(), "closed a console");

@@ -11,9 +11,13 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tracing::{info, warn};
 
 use crate::api::Instance;
+use crate::api::connection::Relation;
 use crate::api::instance::InstanceKind;
+use crate::api::labels;
 use crate::api::names::{CanonicalName, check_object_name};
+use crate::api::tenant::Role;
 use crate::controllers::dashboard::http::socket::End;
+use crate::controllers::dashboard::live::watches::SignalledTenant;
 use crate::controllers::dashboard::page_socket::Life;
 use crate::runtime::ObjectKey;
 use crate::runtime::client::Upgrade;
@@ -36,6 +40,16 @@ pub struct Asked {
     pub handshake: HeaderMap,
 }
 
+/// An open screen.
+pub struct Screen {
+    /// The Instance.
+    pub machine: ObjectKey,
+    /// Why the user may see it; `None` for the owner.
+    pub relation: Option<Relation>,
+    /// The connection to the VNC server.
+    pub connection: Upgraded,
+}
+
 impl Asked {
     /// Returns the name of the machine in log lines.
     pub fn shown(&self) -> String {
@@ -47,16 +61,18 @@ impl Asked {
     ///
     /// # Errors
     /// Why there is no screen.
-    pub async fn open(&self, life: &Life) -> Result<Upgraded, End> {
+    pub async fn open(&self, life: &Life) -> Result<Screen, End> {
         let (client, user) = (&life.app.users.client, &life.user.credential);
         let key = self.machine.as_ref().ok_or(End::Denied)?;
         let instance = client.get::<InstanceKind>(user, key).await.map_err(|error| unread(&error))?;
         let machine = machine(&instance, &self.environment).ok_or(End::Denied)?;
         let path = path(&key.namespace, &machine, self.is_takeover);
+        let tenant = life.app.shared.tenants.get("", &life.user.name);
+        let relation = relation(&life.user.name, &instance, tenant.as_deref());
         let machine = self.shown();
         match client.upgrade(user, &path, self.handshake.clone()).await {
             Ok(Upgrade::Open(headers, connection)) if is_accepted(&self.handshake, &headers) => {
-                Ok(connection)
+                Ok(Screen { machine: key.clone(), relation, connection })
             }
             Ok(Upgrade::Open(..)) => {
                 warn!(machine, "the API server has not accepted {PROTOCOL} for a console");
@@ -106,6 +122,18 @@ fn machine(instance: &Instance, environment: &str) -> Option<String> {
     let is_alone = *known.service == *canonical;
     let name = if is_alone { canonical } else { canonical.environment(environment) };
     check_object_name(&name).is_ok().then(|| name.to_string())
+}
+
+/// Returns the relation of a user to a machine; `None` if it is in the namespace of the user. The daemon writes the role of a
+/// Tenant in a course into its labels. A user who sees a screen without that role has the right of administrators.
+fn relation(user: &str, instance: &Instance, tenant: Option<&SignalledTenant>) -> Option<Relation> {
+    if CanonicalName::of(user).tenant_namespace() == instance.namespace() {
+        return None;
+    }
+    let role = instance.label(labels::WORKSPACE).and_then(labels::workspace_role);
+    let is_manager = role
+        .is_some_and(|role| tenant.and_then(|tenant| tenant.label(&role)) == Some(Role::Manager.as_str()));
+    Some(if is_manager { Relation::Manager } else { Relation::Administrator })
 }
 
 /// Returns the path of a screen.
@@ -169,6 +197,32 @@ mod tests {
             }))
             .expect("an Instance");
             assert_eq!(machine(&instance, environment), None, "{environment}");
+        }
+    }
+
+    #[test]
+    fn a_viewer_is_the_owner_a_manager_of_the_course_or_an_administrator() {
+        let tenant: SignalledTenant = serde_json::from_value(json!({"metadata": {"name": "eve", "labels": {
+            "crownlabs.polito.it/workspace-tea": "manager", "crownlabs.polito.it/workspace-net": "user",
+        }}}))
+        .expect("a Tenant");
+        for (user, course, tenant, expected) in [
+            ("ada.rossi", Some("tea"), Some(&tenant), None),
+            ("eve", Some("tea"), Some(&tenant), Some(Relation::Manager)),
+            ("eve", Some("net"), Some(&tenant), Some(Relation::Administrator)),
+            ("eve", Some("other"), Some(&tenant), Some(Relation::Administrator)),
+            ("eve", None, Some(&tenant), Some(Relation::Administrator)),
+            // Administrators need no Tenant.
+            ("eve", Some("tea"), None, Some(Relation::Administrator)),
+        ] {
+            let labels = course.map(|course| json!({"crownlabs.polito.it/workspace": course}));
+            let instance: Instance = serde_json::from_value(json!({
+                "metadata": {"name": "vm", "namespace": "tenant-ada-rossi", "labels": labels},
+                // Users write it.
+                "spec": {"tenant.crownlabs.polito.it/TenantRef": {"name": "eve"}},
+            }))
+            .expect("an Instance");
+            assert_eq!(relation(user, &instance, tenant), expected, "{user} {course:?}");
         }
     }
 

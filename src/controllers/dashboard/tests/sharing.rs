@@ -5,9 +5,10 @@ use serde_json::json;
 
 use super::fixtures::{Everything, NAMESPACE, instance, instances, known, settings, view};
 use crate::api::Instance;
-use crate::api::connection::{Connection, Relation, Way};
+use crate::api::connection::{Connection, Relation};
 use crate::api::labels::SHARED_WITH;
 use crate::api::meta::TextMap;
+use crate::api::openings::Way;
 use crate::api::sharing::{Access, Peer, written};
 use crate::config::Language;
 use crate::controllers::dashboard::machine::model::Machine;
@@ -38,7 +39,7 @@ pub fn connections(user: &str) -> Vec<Connection> {
     let entry = json!({"namespace": NAMESPACE, "name": "net-1", "environment": "desktop", "user": user, "as": "peer",
         "way": "terminal", "since": "2026-11-26T17:05:00Z", "seen": "2026-11-26T18:05:00Z"});
     let peer = Connection::read(&entry.to_string()).expect("an entry");
-    let manager = Connection { relation: Relation::Manager, way: Way::Desktop, ..peer.clone() };
+    let manager = Connection { relation: Relation::Manager, way: Way::Web, ..peer.clone() };
     let administrator = Connection { relation: Relation::Administrator, ..peer.clone() };
     vec![peer, manager, administrator]
 }

@@ -39,7 +39,8 @@ use self::users::Users;
 use super::answer::{denied, redirect};
 use super::door::{Door, Guest, Visit};
 use super::machines::Gui;
-use crate::api::connection::{Relation, Way};
+use crate::api::connection::Relation;
+use crate::api::openings::Way;
 use crate::controllers::shared::addresses::InstanceAddresses;
 use crate::controllers::shared::connections::Connections;
 use crate::runtime::clock;
@@ -120,7 +121,7 @@ impl Relay {
         };
         let (host, user) = (&gui.host, &guest.pass.user);
         let recorded =
-            self.connections.begin(&host.instance, &host.environment, user, (Relation::Peer, Way::Desktop));
+            self.connections.begin(&host.instance, &host.environment, user, (Relation::Peer, Way::Web));
         exchange.open((browser, on(&mut answer)), recorded);
         info!(user, instance = %host.instance, "a peer opened a desktop");
         let mut switched =

@@ -1,6 +1,7 @@
 //! The texts about sharing.
 
-use crate::api::connection::{Relation, Way};
+use crate::api::connection::Relation;
+use crate::api::openings::Way;
 use crate::api::sharing::Access;
 use crate::controllers::dashboard::texts::declare::catalogue;
 use crate::controllers::dashboard::texts::template::{Key, Table, Template};
@@ -14,7 +15,7 @@ impl Key for Relation {
 }
 
 impl Key for Way {
-    const ALL: &'static [Self] = &[Self::Terminal, Self::Desktop];
+    const ALL: &'static [Self] = &[Self::Web, Self::Console, Self::Terminal];
 }
 
 catalogue! {
