@@ -24,7 +24,7 @@ dns.lookup = ((name: string, ...rest: any[]) => (older as any)(local(name), ...r
 
 export default defineConfig({
   testDir: ".",
-  timeout: 180_000,
+  timeout: 300_000,
   expect: { timeout: 60_000 },
   // All tests share the users and their machines.
   workers: 1,

@@ -69,11 +69,12 @@ export async function token(user: string): Promise<string> {
   return answer.id_token;
 }
 
-// Deletes all machines of a user, and waits until the quota counts none.
+// Deletes all machines of a user, and waits until the quota counts none. After an outage of the API server, the controller manager
+// counts again once it has the lease.
 export async function clear(user: string): Promise<void> {
   await kubectl("delete", "instances.crownlabs.polito.it", "--all", "-n", `tenant-${user}`, "--wait=true");
   const used = '{.items[*].status.used.count/instances\\.crownlabs\\.polito\\.it}';
-  await expect.poll(() => kubectl("get", "resourcequotas", "-n", `tenant-${user}`, "-o", `jsonpath=${used}`)).toMatch(/^0*$/);
+  await expect.poll(() => kubectl("get", "resourcequotas", "-n", `tenant-${user}`, "-o", `jsonpath=${used}`), { timeout: 150_000 }).toMatch(/^0*$/);
 }
 
 // Creates a machine of a user, as an administrator.

@@ -21,6 +21,7 @@ pub fn machine(view: &View<'_>, machine: &Machine) -> Markup {
     let content = html! {
         (back(view, machine))
         (buttons::state(view, card, &html! { h1 { (shown(&card.title)) } }))
+        @if let Some(of) = &machine.sharing { (sharing::connected(view, &of.connections)) }
         @if machine.why.waits.is_empty() { p { (buttons::because(view, card)) } }
         (buttons::progress(view, card))
         (buttons::last_run(view, card))

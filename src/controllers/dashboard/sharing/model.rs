@@ -53,7 +53,7 @@ impl Sharing {
 
     /// Whether the page has the section.
     pub fn is_shown(&self) -> bool {
-        self.is_offered || !self.peers.is_empty() || !self.connections.is_empty()
+        self.is_offered || !self.peers.is_empty()
     }
 
     /// Returns the path of an action.

@@ -21,9 +21,6 @@ pub fn section(view: &View<'_>, of: &Sharing) -> Markup {
         section aria-labelledby="sharing" {
             h2 #sharing { (texts.heading) }
             @if of.is_offered { p.hint { (texts.hint) } }
-            @if !of.connections.is_empty() {
-                ul.rows #connected { @for one in &of.connections { li { (connection(view, one)) } } }
-            }
             @if of.peers.is_empty() {
                 p.empty { (texts.nobody) }
             } @else {
@@ -31,6 +28,13 @@ pub fn section(view: &View<'_>, of: &Sharing) -> Markup {
             }
             @if of.is_offered { (new(view, of)) }
         }
+    }
+}
+
+/// The people who are connected; nothing without one.
+pub fn connected(view: &View<'_>, all: &[Connection]) -> Markup {
+    html! {
+        @if !all.is_empty() { ul.cards #connected { @for one in all { li { (connection(view, one)) } } } }
     }
 }
 

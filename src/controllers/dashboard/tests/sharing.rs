@@ -13,7 +13,7 @@ use crate::api::sharing::{Access, Peer, written};
 use crate::config::Language;
 use crate::controllers::dashboard::machine::model::Machine;
 use crate::controllers::dashboard::sharing::model::{Door, SharedCard, Sharing};
-use crate::controllers::dashboard::sharing::view::{section, with_me as first_page};
+use crate::controllers::dashboard::sharing::view::{connected, section, with_me as first_page};
 use crate::controllers::dashboard::sharing::with_me::SharedMachine;
 use crate::controllers::dashboard::student::{Rights, Settings, Student};
 use crate::controllers::dashboard::ui::view::View;
@@ -116,9 +116,11 @@ fn a_machine_is_shared_only_by_its_owner_and_only_in_a_course() {
     let of_none = instance("x", "X", ("workspace-net", "gone"), true, json!({"phase": "Ready"}));
     let sharing = sharing_of(&of_none, &Everything(true)).expect("a section");
     assert!(!sharing.is_shown(), "its course is not known");
-    let connected = Sharing { connections: connections("bob"), ..sharing };
-    assert!(connected.is_shown() && !connected.is_offered);
-    let page = html(section(&view(Language::ENGLISH, "/"), &connected));
+}
+
+#[test]
+fn the_owner_sees_who_is_connected() {
+    let page = html(connected(&view(Language::ENGLISH, "/"), &connections("bob")));
     for words in [
         "bob is connected</strong> (terminal,",
         "A teacher of the course is connected: bob</strong> (desktop,",
