@@ -278,13 +278,13 @@ fn an_open_desktop_ends_soon_after_the_right() {
     };
     let desktop = begun(&mut site, 0);
     wait_until(PATIENCE, || match record(&site) {
-        entries if entries.contains(kim) && entries.contains("desktop") => Ok(()),
+        entries if entries.contains(kim) && entries.contains(WEB) => Ok(()),
         entries => Err(entries),
     });
     site.share(&[], hour);
     assert_ends(desktop, "removed by the owner");
     wait_until(PATIENCE, || match record(&site) {
-        entries if entries.contains("desktop") => Err(entries),
+        entries if entries.contains(WEB) => Err(entries),
         _ => Ok(()),
     });
     let desktop = begun(&mut site, 1);
@@ -310,6 +310,9 @@ fn an_open_desktop_ends_soon_after_the_right() {
     site.lab.delete("tenants", "", &[kim]);
     assert_ends(desktop, "the Tenant is deleted");
 }
+
+/// The way of a desktop in the entries.
+const WEB: &str = r#"way\":\"web\""#;
 
 /// The entries of the record of connections.
 fn record(site: &Site) -> String {
