@@ -125,7 +125,7 @@ pub fn no_secret(site: &Site, recorded: &Path) {
             text.lines().filter_map(|line| Some(format!("{} in {what}: {line:.200}", found_in(line)?)));
         found.extend(lines);
     }
-    assert!(open.is_empty(), "these tests close not all of their contexts: {open:#?}");
+    assert!(open.is_empty(), "these tests do not close all of their contexts: {open:#?}");
     assert!(entries > 0 && logs.contains("logged in at the dashboard"), "{entries} requests were recorded");
     assert_eq!(found, Vec::<String>::new());
     println!("no secret in {entries} requests, {} bytes of logs", logs.len());

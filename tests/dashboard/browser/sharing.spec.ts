@@ -1,5 +1,5 @@
 // Sharing of machines: the owner shares a machine with a person of the course, who finds it on the first page, and sees who is connected.
-import { expect, test, type Page } from "@playwright/test";
+import { expect, test, type Browser, type Page } from "@playwright/test";
 import { faults } from "./axe";
 import { apply, clear, control, desktop, get, kubectl, login, machine, terminal } from "./site";
 
@@ -21,6 +21,17 @@ async function share(page: Page, user: string, access = "view"): Promise<void> {
   await page.locator("#share-user").fill(user);
   await page.locator("#share-access").selectOption(access);
   await page.locator("#share button[type=submit]").click();
+}
+
+// Shares the machine of ada with bob, who may work on it. Returns the first page of bob.
+async function peerOf(page: Page, browser: Browser): Promise<Page> {
+  await login(page, "ada", path);
+  await isLive(page);
+  await share(page, "bob", "control");
+  await expect(page.getByText("The machine is shared.")).toBeVisible();
+  const peer = await (await browser.newContext()).newPage();
+  await login(peer, "bob");
+  return peer;
 }
 
 test.beforeEach(async () => {
@@ -89,12 +100,7 @@ test("a person outside the course and the owner are refused beside the field", a
 
 test("a peer works in the terminal until the owner ends the share", async ({ page, browser }) => {
   await terminal("lab");
-  await login(page, "ada", path);
-  await isLive(page);
-  await share(page, "bob", "control");
-  await expect(page.getByText("The machine is shared.")).toBeVisible();
-  const peer = await (await browser.newContext()).newPage();
-  await login(peer, "bob");
+  const peer = await peerOf(page, browser);
   const link = withMe(peer).getByRole("link", { name: /^Terminal/ });
   const [own] = await Promise.all([peer.waitForEvent("popup"), link.click()]);
   await expect(own.locator("#said")).toHaveText("Connected");
@@ -111,12 +117,7 @@ test("a peer works in the terminal until the owner ends the share", async ({ pag
 
 test("a peer works on the desktop until the owner ends the share", async ({ page, browser, baseURL }) => {
   await desktop("lab");
-  await login(page, "ada", path);
-  await isLive(page);
-  await share(page, "bob", "control");
-  await expect(page.getByText("The machine is shared.")).toBeVisible();
-  const peer = await (await browser.newContext()).newPage();
-  await login(peer, "bob");
+  const peer = await peerOf(page, browser);
   const link = withMe(peer).getByRole("link", { name: /^Desktop/ });
   const target = new URL((await link.getAttribute("href"))!);
   expect([target.hostname.split(".").slice(1).join("."), target.port]).toEqual(["machines.localhost", new URL(baseURL!).port]);

@@ -15,7 +15,7 @@ use crate::controllers::dashboard::ui::links;
 use crate::controllers::shared::machine_host::peer_label;
 use crate::runtime::ObjectKey;
 
-/// The section on the page of a machine of the user.
+/// The other people on a machine of the user: the section on its page, and the connections at the top of it.
 #[derive(Debug, Clone)]
 pub struct Sharing {
     /// The name of the Instance.
@@ -33,7 +33,7 @@ pub struct Sharing {
 }
 
 impl Sharing {
-    /// Returns the section of an Instance, without the connections.
+    /// Returns those of an Instance, without the connections.
     pub fn of(
         student: &Student<'_>,
         instance: &Instance,
